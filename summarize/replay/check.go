@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -116,13 +117,11 @@ func check(r *importer.Recording, prices sizing.Prices) *Check {
 			q.Foretold = prices.Foretell(sizing.Planned{Input: rec.Usage.Input, Cached: reads, Output: rec.Usage.Output})
 			q.Foretold.CacheWriteLong = min(rec.Usage.CacheWriteLong, q.Foretold.CacheWrite)
 		}
-		c.add(q, prices.Of(rec.Usage).Total(), prices.Of(q.Foretold).Total())
+		c.Checked = append(c.Checked, q)
 		cache.Sent, cache.Usage = sizing.Sent{Time: rec.Time}, rec.Usage
 		compacted = false
 	}
-	if len(c.Checked) > 0 {
-		c.MeanError /= float64(len(c.Checked))
-	}
+	c.sum()
 	c.judge(c.Kept)
 	return c
 }
@@ -156,23 +155,20 @@ func fitted(path []importer.Record, p sizing.Prices) sizing.Prices {
 // caching sets what the usage of all requests says about the provider's cache.
 func (c *Check) caching(path []importer.Record, prices sizing.Prices) {
 	read, written, long, requests := 0, 0, 0, 0
-	steps := map[int]bool{128: true, 64: true} // OpenAI counts reads in steps of 128 tokens, DeepSeek of 64
 	for _, rec := range path {
 		if u := rec.Usage; u.Input > 0 {
 			requests++
 			read, written, long = read+u.CacheRead, written+u.CacheWrite, long+u.CacheWriteLong
-			for step := range steps {
-				steps[step] = steps[step] && u.CacheRead%step == 0
-			}
 		}
 	}
 	c.NoCache = requests > 1 && read+written == 0 && prices.Lifetime > 0
 	if written > 0 {
 		c.Long = float64(long) / float64(written)
 	}
-	for step, all := range steps {
-		if all && read > 0 {
-			c.Step = max(c.Step, step)
+	for _, step := range []int{64, 128} { // DeepSeek counts reads in steps of 64 tokens, OpenAI of 128
+		other := func(rec importer.Record) bool { return rec.Usage.Input > 0 && rec.Usage.CacheRead%step != 0 }
+		if read > 0 && !slices.ContainsFunc(path, other) {
+			c.Step = step
 		}
 	}
 }
@@ -213,20 +209,22 @@ func (c *Check) judge(modelled float64) {
 	}
 }
 
-// add counts a request. Until the last is added, MeanError is the sum of the errors.
-func (c *Check) add(q Checked, recorded, kept float64) {
-	c.Checked = append(c.Checked, q)
-	c.outcomes[q.Record.ID] = q.Outcome
-	counts := map[string][]*int{
-		outcomeExact: {&c.Requests, &c.Exact}, outcomeExpired: {&c.Requests, &c.Exact, &c.Expired}, outcomeOutlived: {&c.Requests, &c.Exact, &c.Outlived},
-		outcomeRestart: {&c.Requests, &c.Restarts}, outcomeOther: {&c.Requests, &c.Others},
+// sum sets the numbers and the costs of the checked requests.
+func (c *Check) sum() {
+	requests := map[string]int{} // by outcome
+	for _, q := range c.Checked {
+		c.outcomes[q.Record.ID] = q.Outcome
+		requests[q.Outcome]++
+		recorded, kept := c.Prices.Of(q.Record.Usage).Total(), c.Prices.Of(q.Foretold).Total()
+		c.Recorded += recorded
+		c.Kept += kept
+		off := math.Abs(kept - recorded)
+		c.MeanError += off
+		c.LargestError = max(c.LargestError, off)
 	}
-	for _, n := range counts[q.Outcome] {
-		*n++
-	}
-	c.Recorded += recorded
-	c.Kept += kept
-	off := math.Abs(kept - recorded)
-	c.MeanError += off
-	c.LargestError = max(c.LargestError, off)
+	c.MeanError /= float64(max(1, len(c.Checked)))
+	c.Expired, c.Outlived = requests[outcomeExpired], requests[outcomeOutlived]
+	c.Restarts, c.Others = requests[outcomeRestart], requests[outcomeOther]
+	c.Exact = requests[outcomeExact] + c.Expired + c.Outlived
+	c.Requests = c.Exact + c.Restarts + c.Others
 }

@@ -27,10 +27,7 @@ type meter struct {
 
 // Generate measures a request and passes it on.
 func (m *meter) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
-	sent := m.tokenizer.CountTools(req.Tools)
-	for _, message := range req.Messages {
-		sent += m.tokenizer.CountMessage(message)
-	}
+	sent := m.tokenizer.CountTools(req.Tools) + count(m.tokenizer, req.Messages)
 	m.mu.Lock()
 	m.calls.Number++
 	m.calls.Tokens += sent

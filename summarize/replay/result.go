@@ -83,18 +83,20 @@ type RunCompaction struct {
 	KeptTokens int `json:"keptTokens"`
 }
 
-// request measures a request. It returns the compactions that were made before it and, with prices, the usage that the
-// provider would have reported.
-func (r *running) request(ctx context.Context, step stepping.Step, rendered *render.Result) (made []entry.Entry, usage chat.Usage, err error) {
+// request measures a request. It returns the step that callers hear of, which with prices has the usage that the provider
+// would have reported.
+func (r *running) request(ctx context.Context, step stepping.Step, rendered *render.Result) (made Step, err error) {
 	tokens, cached := r.meter.sends(rendered.Messages)
+	made = Step{Number: step.Number, Line: step.Line, Compactor: r.own, Rendered: rendered, Fixed: r.fixed, Response: chat.Response{Message: step.Answer}}
 	to := r.result
 	to.Requests.Number = step.Number
+	var cost StepCost
 	if r.biller != nil {
 		answered := step.Usage.Output
 		if step.Usage.Input == 0 {
 			answered = r.tokenizer.CountMessage(step.Answer)
 		}
-		usage, r.cost = r.biller.request(to.Bill, step, tokens, cached, answered)
+		made.Response.Usage, cost = r.biller.request(to.Bill, step, tokens, cached, answered)
 	}
 	to.Requests.Tokens += tokens + r.fixed
 	if cached > 0 {
@@ -104,9 +106,9 @@ func (r *running) request(ctx context.Context, step stepping.Step, rendered *ren
 	to.DroppedPieces += len(rendered.Report().Dropped())
 	view, err := r.session.View(ctx)
 	if err != nil {
-		return nil, usage, err
+		return made, err
 	}
-	all := r.count(view.Messages())
+	all := count(r.tokenizer, view.Messages())
 	for _, message := range rendered.Messages {
 		if message.Role == chat.RoleSystem {
 			all += r.tokenizer.CountMessage(message)
@@ -114,14 +116,14 @@ func (r *running) request(ctx context.Context, step stepping.Step, rendered *ren
 	}
 	to.LeftOut += max(0, all-tokens)
 
-	if made, err = r.newCompactions(ctx, step.Number, step.Line, tokens); err != nil || r.recall == nil {
-		return made, usage, err
+	if made.Compactions, err = r.newCompactions(ctx, step.Number, step.Line, tokens); err == nil && r.recall != nil {
+		shows := func() prompt { return promptOf(rendered.Messages, view.Compacted) }
+		dollars := to.Recall.Dollars
+		cost.Missed, err = r.recall.answer(ctx, to.Recall, shows, tokens, step.Answer)
+		cost.LookBack = to.Recall.Dollars - dollars
 	}
-	shows := func() prompt { return promptOf(rendered.Messages, view.Compacted) }
-	dollars := to.Recall.Dollars
-	r.cost.Missed, err = r.recall.answer(ctx, to.Recall, shows, tokens, step.Answer)
-	r.cost.LookBack = to.Recall.Dollars - dollars
-	return made, usage, err
+	made.Cost = r.costOf(cost)
+	return made, err
 }
 
 // newCompactions reads the entries since its last call. It measures the compactions among them and returns them. number,
@@ -190,14 +192,14 @@ func (r *running) compaction(ctx context.Context, e entry.Entry) (RunCompaction,
 	kept := len(shown) - len(after.Compacted)
 	c := e.Compaction()
 	return RunCompaction{
-		Mode: c.Mode, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, StandIn: r.count(c.Messages),
-		Covered: len(before.Messages()) - len(before.Compacted) - kept, Kept: kept, KeptTokens: r.count(shown[len(after.Compacted):]),
+		Mode: c.Mode, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, StandIn: count(r.tokenizer, c.Messages),
+		Covered: len(before.Messages()) - len(before.Compacted) - kept, Kept: kept, KeptTokens: count(r.tokenizer, shown[len(after.Compacted):]),
 	}, nil
 }
 
-func (r *running) count(messages []chat.Message) (tokens int) {
+func count(t chat.Tokenizer, messages []chat.Message) (tokens int) {
 	for _, message := range messages {
-		tokens += r.tokenizer.CountMessage(message)
+		tokens += t.CountMessage(message)
 	}
 	return tokens
 }

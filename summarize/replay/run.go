@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
@@ -107,7 +106,7 @@ func Run(ctx context.Context, s *Session, p policy.Policy, o Options) (result *R
 		}
 		r.withhold()
 	}()
-	return r.result, r.steps(ctx, stepping.Options{})
+	return r.result, r.steps(ctx)
 }
 
 // Recorded replays a session as its own agent compacted it, in an unlimited window. The result has the policy
@@ -121,26 +120,20 @@ func (s *Session) Recorded(ctx context.Context, o Options) (*Result, error) {
 		r.result.Check = r.biller.check
 	}
 	defer r.withhold()
-	return r.result, r.steps(ctx, stepping.Options{Compactions: true})
+	return r.result, r.steps(ctx)
 }
 
-// running is a replay that is being made.
+// running is a replay that is being made: the agent, and what its requests come to.
 type running struct {
 	*basis
+	agent
 	options   Options
 	recording *importer.Recording
-	window    int // without the tokens that the recording does not have
 	clock     *numbered.Clock
-	session   *history.Session
 	result    *Result
-	prompt    elements.Node
-	meter     *meter
-	own       *summarize.Compactor // that follows the policy, and has to be closed; nil without a policy
-	reported  *entry.Usage         // of the last request, until it is appended after the answer
-	biller    *biller              // of this replay, nil without prices
-	recall    *recallFinder        // nil if recall is not measured
-	leaf      string               // the last entry that was read
-	cost      StepCost             // of the last request
+	biller    *biller       // of this replay, nil without prices
+	recall    *recallFinder // nil if recall is not measured
+	leaf      string        // the last entry that was read
 }
 
 func newReplay(ctx context.Context, s *Session, policy string, o Options) (*running, error) {
@@ -149,7 +142,7 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 		return nil, err
 	}
 	clock := numbered.NewClock(s.Recording.Header.Time)
-	r := &running{basis: b, options: o, recording: s.Recording, clock: clock, session: numbered.Replay(clock)}
+	r := &running{basis: b, options: o, recording: s.Recording, clock: clock, agent: agent{session: numbered.Replay(clock)}}
 	r.prompt = stepping.Prompt(r.session)
 	r.meter = &meter{tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}, events: map[event.Kind]int{}}
 	window := o.ContextWindow
@@ -198,8 +191,20 @@ func (r *running) shown(u chat.Usage) chat.Usage {
 	return u
 }
 
-// steps makes and measures each request of a session, at its recorded time.
-func (r *running) steps(ctx context.Context, opts stepping.Options) error {
+// steps makes and measures each request of the session, at its recorded time. If the context ends, the result says so, and
+// the error is the context's cause.
+func (r *running) steps(ctx context.Context) error {
+	err := r.replay(ctx)
+	if ctx.Err() != nil {
+		r.result.Ended = fmt.Sprintf("interrupted after request %d of %d", r.result.Requests.Number, r.result.RequestsIn)
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// replay replays the session as far as the agent and the context go.
+func (r *running) replay(ctx context.Context) error {
+	opts := stepping.Options{Compactions: r.own == nil}
 	var failed error // from the agent, not from the session
 	if r.own != nil {
 		opts.TurnOver = func() error {
@@ -209,16 +214,11 @@ func (r *running) steps(ctx context.Context, opts stepping.Options) error {
 	}
 	line := 0
 	ended := func(number int, err error) error {
-		if ctx.Err() != nil {
-			return r.interrupted(ctx)
-		}
 		r.result.Ended = fmt.Sprintf("at request %d, line %d: %s", number, line, worded.Line(err))
 		return nil
 	}
 	for step, err := range stepping.Steps(ctx, r.recording, r.session, opts) {
 		switch {
-		case ctx.Err() != nil:
-			return r.interrupted(ctx)
 		case failed != nil:
 			return ended(r.result.Requests.Number, failed)
 		case err != nil:
@@ -228,32 +228,22 @@ func (r *running) steps(ctx context.Context, opts stepping.Options) error {
 		r.clock.Set(step.Time)
 		rendered, err := r.render(ctx)
 		if err == nil {
-			err = chat.Validate(rendered.Messages)
+			err = cmp.Or(chat.Validate(rendered.Messages), context.Cause(ctx))
 		}
-		if err != nil || ctx.Err() != nil {
+		if err != nil {
 			return ended(step.Number, err)
 		}
-		made, usage, err := r.request(ctx, step, rendered)
-		response := chat.Response{Message: step.Answer, Usage: r.shown(usage)}
-		if r.own != nil && response.Usage.Input > 0 {
-			r.reported = new(r.own.Usage(rendered, response, ""))
-		}
-		response.Usage = usage
+		made, err := r.request(ctx, step, rendered)
+		r.reports(rendered, chat.Response{Message: step.Answer, Usage: r.shown(made.Response.Usage)})
 		if err == nil {
-			err = r.called(ctx, Step{Number: step.Number, Line: step.Line, Compactor: r.own, Rendered: rendered, Fixed: r.fixed, Cost: r.costOf(r.cost), Response: response, Compactions: made})
+			err = r.called(ctx, made)
 		}
 		if err == nil && r.own != nil { // a summary in the background takes no longer than the agent's request
 			err = r.own.Wait(ctx)
 		}
-		if ctx.Err() != nil {
-			return r.interrupted(ctx)
-		}
-		if err != nil {
+		if err != nil || ctx.Err() != nil {
 			return err
 		}
-	}
-	if ctx.Err() != nil {
-		return r.interrupted(ctx)
 	}
 	made, err := r.newCompactions(ctx, r.result.Requests.Number+1, 0, 0)
 	if err != nil || len(made) == 0 {
@@ -268,9 +258,4 @@ func (r *running) called(ctx context.Context, s Step) error {
 	}
 	s.Session = r.session
 	return r.options.Step(ctx, s)
-}
-
-func (r *running) interrupted(ctx context.Context) error {
-	r.result.Ended = fmt.Sprintf("interrupted after request %d of %d", r.result.Requests.Number, r.result.RequestsIn)
-	return context.Cause(ctx)
 }
