@@ -48,14 +48,13 @@ func verify(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 }
 
 func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) error {
-	file := path
+	file, remove, err := sessionfile.Spool(ctx, path, &folders)
+	if err != nil {
+		return err
+	}
+	defer remove()
 	if path == sessionfile.Stdin {
-		spooled, remove, err := sessionfile.Spool(ctx, &folders)
-		if err != nil {
-			return err
-		}
-		defer remove()
-		file, path = spooled, "standard input"
+		path = "standard input"
 	}
 	store, err := storage.ReadFile(file, storage.FileOptions{Snapshot: true})
 	if damage, ok := errors.AsType[*storage.CorruptError](err); ok { // such as a file that is empty

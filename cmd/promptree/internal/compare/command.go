@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -28,6 +29,9 @@ const (
 	formatText = "text"
 	formatJSON = "json"
 )
+
+// all stands for every policy in a flag.
+const all = "all"
 
 // options holds the parsed command line.
 type options struct {
@@ -115,6 +119,23 @@ code is 1 if a policy did not reach the end of a session. The flags:
 		}
 	})
 	return o, err
+}
+
+// policiesNamed returns the policies that a flag names, separated by commas, or all of them in the order of their
+// names.
+func policiesNamed(names string) (list []policy.Policy, err error) {
+	wanted := policies.Names()
+	if names != all {
+		wanted = strings.Split(names, ",")
+	}
+	for _, name := range wanted {
+		p, err := policies.Named(name)
+		if err != nil {
+			return nil, fmt.Errorf("-policy: unknown policy %q: name some of %s, or %s", name, strings.Join(policies.Names(), ", "), all)
+		}
+		list = append(list, p)
+	}
+	return list, nil
 }
 
 // parseWindows parses the value of -window. There are none if it is not set.

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,17 +37,49 @@ type Run struct {
 	charged float64 // what the recorded usage costs, 0 if unknown
 }
 
+// costs returns the dollars of a run including its look-backs.
+func (r *Run) costs() float64 { return r.Bill.Kept + r.lookBacks() }
+
+// lookBacks returns the dollars of a run's look-backs. The recorded agent made those that it made.
+func (r *Run) lookBacks() float64 {
+	if r.Policy == recorded {
+		return 0
+	}
+	return r.Recall.Dollars
+}
+
+// account returns the parts of what a run costs, and their sum, nil without dollars.
+func (r *Run) account() []inspect.Charge {
+	if r.Bill == nil {
+		return nil
+	}
+	return []inspect.Charge{
+		{Name: "reads from the cache", Dollars: r.Bill.Read}, {Name: "writes to it", Dollars: r.Bill.Written}, {Name: "other input", Dollars: r.Bill.Input},
+		{Name: "answers", Dollars: r.Bill.Output}, {Name: "summaries", Dollars: r.Bill.Summaries}, {Name: "look-backs", Dollars: r.lookBacks()},
+		{Name: "total", Dollars: r.costs()},
+	}
+}
+
+// rank returns the dollars by which a run is placed. One without dollars, or whose policy did not reach the end of the session,
+// comes last.
+func (r *Run) rank() float64 {
+	if r.Bill == nil || r.Policy == recorded || r.Ended != "" {
+		return math.Inf(1)
+	}
+	return r.costs()
+}
+
 // errEnded is the error of a policy that could not continue. Its run says why.
 var errEnded = errors.New("a policy did not reach the end of its session")
 
-// comparison replays sessions under policies.
+// comparison replays sessions under policies, and prints the runs in a format as soon as they are made.
 type comparison struct {
-	options  options
-	page     *record.Recorder // nil without -page
-	account  []inspect.Charge // of the run on the page
-	progress *progress
-	stderr   io.Writer
-	out      *printer
+	options
+	recorder       *record.Recorder // nil without -page
+	account        []inspect.Charge // of the run on the page
+	progress       *progress
+	stdout, stderr io.Writer
+	begun          bool // something was printed
 }
 
 // leftOut says that a file that was found in a folder is none to replay.
@@ -76,94 +110,92 @@ func compare(ctx context.Context, o options, stdout, stderr io.Writer, progress 
 		}
 	}
 	defer func() { err = cmp.Or(err, errors.Join(left...)) }()
+	c := &comparison{options: o, progress: progress, stdout: stdout, stderr: stderr}
 	if o.check {
-		return checkAll(ctx, sources, o, stdout)
+		return c.checkAll(ctx, sources)
 	}
-	c := &comparison{options: o, progress: progress, stderr: stderr, out: &printer{options: o, to: stdout}}
 	progress.expect(sources, o)
 	if o.page.Path() == "" {
 		return c.all(ctx, sources)
 	}
-	return c.withPage(stdout, func() error { return c.all(ctx, sources) })
+	return c.withPage(ctx, sources)
 }
 
-// withPage calls replay, and writes a page of the steps that it made, if any.
-func (c *comparison) withPage(stdout io.Writer, replay func() error) error {
-	to := c.options.page
-	if err := to.Check(c.options.sessions...); err != nil {
+// withPage replays the sessions, and writes a page of the steps, if there are any.
+func (c *comparison) withPage(ctx context.Context, sources []source) error {
+	if err := c.page.Check(c.sessions...); err != nil {
 		return err
 	}
-	c.page = new(record.Recorder)
-	err := replay()
-	title := fmt.Sprintf("%s under %s", filepath.Base(c.options.sessions[0]), c.options.policies[0].Name)
-	write := func(w io.Writer) error { return c.page.Write(w, inspect.Options{Title: title, Account: c.account}) }
-	if writeErr := to.Write(stdout, c.options.sessions, write); !errors.Is(writeErr, inspect.ErrNoPrompts) {
+	c.recorder = new(record.Recorder)
+	err := c.all(ctx, sources)
+	title := fmt.Sprintf("%s under %s", filepath.Base(c.sessions[0]), c.policies[0].Name)
+	write := func(w io.Writer) error { return c.recorder.Write(w, inspect.Options{Title: title, Account: c.account}) }
+	if writeErr := c.page.Write(c.stdout, c.sessions, write); !errors.Is(writeErr, inspect.ErrNoPrompts) {
 		err = errors.Join(err, writeErr)
 	}
 	return err
 }
 
 // checkAll compares the cost model with the usage that each session recorded.
-func checkAll(ctx context.Context, sources []source, o options, stdout io.Writer) error {
+func (c *comparison) checkAll(ctx context.Context, sources []source) error {
 	var b bytes.Buffer
 	for i, s := range sources {
-		if err := s.priced(ctx, o); err != nil {
+		if err := s.priced(ctx, c.options); err != nil {
 			return err
 		}
-		c, err := s.session.Check(ctx)
+		check, err := s.session.Check(ctx)
 		if err != nil {
 			return s.wrong(ctx, err)
 		}
-		if c == nil {
+		if check == nil {
 			return program.UsageError{Err: fmt.Errorf("%s: -check needs recorded usage, and the session has none", s.path)}
 		}
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(program.Wrap(fmt.Sprintf("%s: %s\n%s", s.path, checkText(c), checkTable(c).text(o.width)), o.width))
+		b.WriteString(program.Wrap(fmt.Sprintf("%s: %s\n%s", s.path, checkText(check), checkTable(check).text(c.width)), c.width))
 	}
-	_, err := stdout.Write(b.Bytes())
+	_, err := c.stdout.Write(b.Bytes())
 	return err
 }
 
-// all replays the sessions in each window under each policy, and prints each session once it is replayed.
+// all replays the sessions in each window under each policy, and prints each session once it is replayed. The error is
+// errEnded if a policy did not reach the end of a session; the others still run.
 func (c *comparison) all(ctx context.Context, sources []source) error {
 	var all []*Run
-	var failed error
 	for i := range sources {
 		s := &sources[i]
 		var runs []*Run
 		err := s.priced(ctx, c.options)
 		if err == nil {
-			runs, err = c.session(ctx, s)
+			runs, err = c.replay(ctx, s)
 		}
-		if s.found && err != nil && !errors.Is(err, errEnded) && ctx.Err() == nil {
+		if s.found && err != nil && ctx.Err() == nil {
 			leftOut(c.stderr, s.path, err)
 			continue
 		}
 		all = append(all, runs...)
-		if printErr := c.out.session(runs); printErr != nil {
+		if printErr := c.printSession(runs); printErr != nil {
 			return printErr
-		}
-		if errors.Is(err, errEnded) {
-			failed, err = err, nil
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if len(sources) > 1 && c.options.format == formatText {
-		if err := c.out.text(sumsText(len(sources), all, c.options.width)); err != nil {
+	if len(sources) > 1 && c.format == formatText {
+		if err := c.print(sumsText(len(sources), all, c.width)); err != nil {
 			return err
 		}
 	}
-	return failed
+	if slices.ContainsFunc(all, func(r *Run) bool { return r.Ended != "" }) {
+		return errEnded
+	}
+	return nil
 }
 
-// session replays one session in each window. The error is errEnded if a policy did not reach the end of the session;
-// the others still run.
-func (c *comparison) session(ctx context.Context, s *source) (runs []*Run, failed error) {
-	windows := c.options.windows
+// replay replays one session in each window.
+func (c *comparison) replay(ctx context.Context, s *source) (runs []*Run, err error) {
+	windows := c.windows
 	if len(windows) == 0 {
 		windows = []int{s.window}
 	}
@@ -174,12 +206,8 @@ func (c *comparison) session(ctx context.Context, s *source) (runs []*Run, faile
 			if run != nil {
 				runs = append(runs, run)
 			}
-			if err == nil && run.Ended != "" {
-				failed = errEnded
-			}
 			return err
 		}
-		var err error
 		if own != nil {
 			again, result := *own, *own.Result
 			again.Result, result.ContextWindow = &result, window
@@ -188,35 +216,35 @@ func (c *comparison) session(ctx context.Context, s *source) (runs []*Run, faile
 			own, err = c.run(ctx, s, recorded, window, func(o replay.Options) (*replay.Result, error) { return s.session.Recorded(ctx, o) })
 			err = add(own, err)
 		}
-		for _, p := range c.options.policies {
+		for _, p := range c.policies {
 			if err == nil {
 				err = add(c.run(ctx, s, p.Name, window, func(o replay.Options) (*replay.Result, error) { return replay.Run(ctx, s.session, p, o) }))
 			}
 		}
 		c.progress.clear()
-		if printErr := c.out.window(s, runs[first:]); printErr != nil {
+		if printErr := c.printWindow(s, runs[first:]); printErr != nil {
 			return runs, printErr
 		}
 		if err != nil {
 			return runs, err
 		}
 	}
-	return runs, failed
+	return runs, nil
 }
 
 // run replays a session under a policy, or as it was recorded, by a function.
 func (c *comparison) run(ctx context.Context, s *source, policy string, window int, replayed func(replay.Options) (*replay.Result, error)) (*Run, error) {
 	c.progress.at(policy, 0, s.requests)
-	o := replay.Options{ContextWindow: window, AnsweredBy: c.options.modelName, Recall: c.options.recall, Unchecked: c.options.unchecked}
+	o := replay.Options{ContextWindow: window, AnsweredBy: c.modelName, Recall: c.recall, Unchecked: c.unchecked}
 	o.Step = func(ctx context.Context, step replay.Step) error {
 		c.progress.at(policy, step.Number, s.requests)
-		if c.page == nil || step.Rendered == nil || step.Compactor == nil {
+		if c.recorder == nil || step.Rendered == nil || step.Compactor == nil {
 			return nil
 		}
-		return c.page.Step(ctx, step.Compactor, step.Rendered, step.Response, func(to *inspect.Step) { complete(to, step) })
+		return c.recorder.Step(ctx, step.Compactor, step.Rendered, step.Response, func(to *inspect.Step) { complete(to, step) })
 	}
-	if c.page != nil {
-		o.Observers = append(o.Observers, c.page)
+	if c.recorder != nil {
+		o.Observers = append(o.Observers, c.recorder)
 	}
 	result, err := replayed(o)
 	if result == nil { // there are no figures
@@ -253,30 +281,23 @@ func complete(to *inspect.Step, step replay.Step) {
 	}
 }
 
-// printer prints runs in a format, as soon as they are made.
-type printer struct {
-	options
-	to    io.Writer
-	begun bool // something was printed
-}
-
-// window prints the runs in one window, in the text format only.
-func (p *printer) window(s *source, runs []*Run) error {
-	if p.format != formatText || len(runs) == 0 {
+// printWindow prints the runs in one window, in the text format only.
+func (c *comparison) printWindow(s *source, runs []*Run) error {
+	if c.format != formatText || len(runs) == 0 {
 		return nil
 	}
-	if err := p.text(words(s, runs)); err != nil || !p.details {
+	if err := c.print(words(s, runs)); err != nil || !c.details {
 		return err
 	}
-	return p.text(details(runs, p.width))
+	return c.print(details(runs, c.width))
 }
 
-// session prints the runs of a session in all windows, in JSON only.
-func (p *printer) session(runs []*Run) error {
-	if p.format != formatJSON {
+// printSession prints the runs of a session in all windows, in JSON only.
+func (c *comparison) printSession(runs []*Run) error {
+	if c.format != formatJSON {
 		return nil
 	}
-	enc := json.NewEncoder(p.to)
+	enc := json.NewEncoder(c.stdout)
 	enc.SetEscapeHTML(false)
 	for _, run := range runs {
 		if err := enc.Encode(run); err != nil {
@@ -286,13 +307,13 @@ func (p *printer) session(runs []*Run) error {
 	return nil
 }
 
-// text prints a piece of text, with an empty line before all but the first.
-func (p *printer) text(piece string) error {
-	text := program.Wrap(piece, p.width)
-	if p.begun {
+// print prints a piece of text, with an empty line before all but the first.
+func (c *comparison) print(piece string) error {
+	text := program.Wrap(piece, c.width)
+	if c.begun {
 		text = "\n" + text
 	}
-	p.begun = true
-	_, err := io.WriteString(p.to, text)
+	c.begun = true
+	_, err := io.WriteString(c.stdout, text)
 	return err
 }

@@ -67,22 +67,18 @@ func (s *Session) noted(kind string) (n int) {
 // Load reads a recording of any format. With salvage set, lines that cannot be read are left
 // out; otherwise they are an error. The caller closes the session.
 func Load(ctx context.Context, path string, salvage bool, folders *program.Folders) (*Session, error) {
-	s := &Session{path: path, remove: func() {}}
-	if path == Stdin {
-		spooled, remove, err := Spool(ctx, folders)
-		if err != nil {
-			return nil, err
-		}
-		path, s.remove = spooled, remove
+	file, remove, err := Spool(ctx, path, folders)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	if store := ownLog(ctx, path); store != nil {
+	s := &Session{path: path, remove: remove}
+	if store := ownLog(ctx, file); store != nil {
 		err = s.open(ctx, store, salvage)
 	} else {
-		err = s.convert(ctx, path, salvage)
+		err = s.convert(ctx, file, salvage)
 	}
 	if err != nil {
-		s.remove()
+		remove()
 		return nil, err
 	}
 	return s, nil
@@ -214,15 +210,18 @@ func PrintTorn(stderr io.Writer, path string, r *storage.Recovery) {
 	}
 }
 
-// Spool copies the standard input to a temporary file, because a log is read from both ends.
-func Spool(ctx context.Context, folders *program.Folders) (path string, remove func(), err error) {
+// Spool returns the file of a path: of the standard input a temporary copy, because a log is read from both ends.
+func Spool(ctx context.Context, path string, folders *program.Folders) (file string, remove func(), err error) {
+	if path != Stdin {
+		return path, func() {}, nil
+	}
 	dir, undo, err := folders.Make("", "promptree-")
 	if err != nil {
 		return "", nil, err
 	}
 	remove = func() { _ = undo() } // a temporary folder
-	path = filepath.Join(dir, "session.jsonl")
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file = filepath.Join(dir, "session.jsonl")
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		_, err = io.Copy(f, os.Stdin)
 		err = errors.Join(err, f.Close())
@@ -233,7 +232,7 @@ func Spool(ctx context.Context, folders *program.Folders) (path string, remove f
 	if err != nil {
 		remove()
 	}
-	return path, remove, err
+	return file, remove, err
 }
 
 // Write writes the log of a session.

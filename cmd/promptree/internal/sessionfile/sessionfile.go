@@ -1,4 +1,4 @@
-// Package sessionfile reads the recorded sessions that a command line names.
+// Package sessionfile reads the recorded sessions, and the catalogue of models, that a command line names.
 package sessionfile
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/regular"
+	"github.com/promptree-go/promptree/sizing/modelinfo"
 )
 
 // Stdin is the path that stands for the standard input.
@@ -117,4 +118,24 @@ func read(name, path string, o importer.Options) (*importer.Recording, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return r, nil
+}
+
+// ModelsUsage describes the flag -models.
+const ModelsUsage = "read windows and prices of models from this JSON of models.dev, LiteLLM or catwalk, over those that the program has"
+
+// Models returns the table of models, with the catalogue in a file over it if one is named.
+func Models(path string) (*modelinfo.Table, error) {
+	if path == "" {
+		return modelinfo.Published(), nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("-models: %w", err)
+	}
+	defer file.Close()
+	table, err := modelinfo.Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("-models: %s: %w", path, err)
+	}
+	return table, nil
 }
