@@ -29,11 +29,12 @@ import (
 )
 
 // surveyed runs the program's work, and checks the rules of every run: rounds are counted from 1 and are within the budget.
-func surveyed(t *testing.T, args ...string) (totals, error) {
+func surveyed(t *testing.T, args ...string) (*table, error) {
 	t.Helper()
 	o, err := parse(append([]string{"-transcript", filepath.Join(t.TempDir(), "transcript.jsonl")}, args...), io.Discard)
 	require.NoError(t, err)
-	sum, err := work(t.Context(), o, &table{to: io.Discard})
+	sum := &table{to: io.Discard}
+	err = work(t.Context(), o, sum)
 	for i, r := range sum.rounds {
 		require.Equal(t, i+1, r.Number)
 		require.Positive(t, r.Tokens)
@@ -46,7 +47,7 @@ func surveyed(t *testing.T, args ...string) (totals, error) {
 }
 
 // compactions returns the number of compactions of a run.
-func compactions(sum totals) (n int) {
+func compactions(sum *table) (n int) {
 	for _, r := range sum.rounds {
 		n += len(r.Compactions)
 	}

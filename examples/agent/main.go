@@ -102,18 +102,18 @@ func parse(args []string, stdout io.Writer) (o options, err error) {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = folderagent.VisibleWriter(stdout), folderagent.VisibleWriter(stderr)
 	o, err := parse(args, stdout)
-	sum, out := totals{}, table{to: stdout}
+	out := table{to: stdout}
 	if err != nil {
 		err = folderagent.UsageError{Err: err}
-	} else if sum, err = work(ctx, o, &out); err == nil && out.err != nil {
+	} else if err = work(ctx, o, &out); err == nil && out.err != nil {
 		err = fmt.Errorf("writing the output: %w", out.err)
 	}
 	if _, tooSmall := errors.AsType[*render.BudgetExceededError](err); tooSmall {
 		err = folderagent.UsageError{Err: fmt.Errorf("the -window is too small (the definitions of the tools are in it): %w", err)}
 	}
 	code, text := folderagent.Outcome(ctx, err)
-	if sum.transcript != "" {
-		text += "; transcript: " + sum.transcript
+	if out.transcript != "" {
+		text += "; transcript: " + out.transcript
 	}
 	if code != folderagent.ExitOK {
 		fmt.Fprintf(stderr, "agent: %s\n", text)
@@ -121,46 +121,42 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// work runs the survey, and prints it. Totals of a survey that did not finish have only the rounds so far.
-func work(ctx context.Context, o options, out *table) (sum totals, err error) {
-	sum = totals{model: o.model, summaryModel: o.summaryModel}
-	watch := &folderagent.Watch{Pace: o.pace, OnRound: func(r folderagent.Round) {
-		sum.rounds = append(sum.rounds, r)
-		out.round(r)
-	}}
+// work runs the survey, and prints it.
+func work(ctx context.Context, o options, out *table) (err error) {
+	watch := &folderagent.Watch{Pace: o.pace, OnRound: out.round}
 	if _, err := os.ReadDir(o.dir); err != nil {
-		return sum, folderagent.UsageError{Err: err}
+		return folderagent.UsageError{Err: err}
 	}
 	session, err := folderagent.OpenSession(o.transcript, o.recall)
 	if err != nil {
-		return sum, err
+		return err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
 	if session.Leaf() != "" {
-		return sum, folderagent.UsageError{Err: fmt.Errorf("%s already holds a session: name another file", o.transcript)}
+		return folderagent.UsageError{Err: fmt.Errorf("%s already holds a session: name another file", o.transcript)}
 	}
 	if o.page != "" {
 		if err := watch.Record(o.page, session); err != nil {
-			return sum, err
+			return err
 		}
 		defer func() { // also if the run was interrupted
 			err = errors.Join(err, watch.WritePage(o.page, fmt.Sprintf("A survey in a window of %d tokens", o.window)))
 		}()
 	}
-	sum.transcript = session.Path()
-	own, err := folderagent.NewTools(o.dir, session.Path())
+	out.transcript = session.Path()
+	own, err := folderagent.NewTools(o.dir, out.transcript)
 	if err != nil {
-		return sum, folderagent.UsageError{Err: err}
+		return folderagent.UsageError{Err: err}
 	}
 	defer own.Close()
 	out.head("The model is scripted, the summaries are offline digests; the tools are real.")
-	if sum.answer, err = surveyFolder(ctx, o, session, own, watch); err != nil {
-		return sum, err
+	if out.answer, err = surveyFolder(ctx, o, session, own, watch); err != nil {
+		return err
 	}
-	if sum.Costs, err = watch.Costs(ctx); err == nil {
-		out.end(sum)
+	if out.Costs, err = watch.Costs(ctx); err == nil {
+		out.end(o)
 	}
-	return sum, err
+	return err
 }
 
 // surveyFolder runs the survey with the scripted model, and checks its answer.

@@ -20,15 +20,9 @@ import (
 // folder, reads, searches and counts its largest files, and is then asked for a detail that it saw at the start. If
 // that detail is not in its messages any more, it has only the breadcrumb in the summary to go by.
 type survey struct {
-	plan  []look
+	plan  []chat.Response
 	calls int
 	first string // the file whose checksum is asked for
-}
-
-// look is a step that looks at a file.
-type look struct {
-	path  string
-	calls []chat.ToolCall
 }
 
 // Sizes of the plan.
@@ -68,7 +62,7 @@ func (s *survey) Generate(ctx context.Context, req chat.Request) (chat.Response,
 	}
 	step := s.plan[0]
 	s.plan = s.plan[1:]
-	return s.call("Next I look at "+step.path+".", step.calls...), nil
+	return step, nil
 }
 
 // prepare plans the survey from the listing of the folder.
@@ -91,17 +85,16 @@ func (s *survey) prepare(listing string) error {
 	slices.SortStableFunc(files, func(a, b entry) int { return cmp.Compare(b.size, a.size) })
 	files = files[:min(surveyFiles, len(files))]
 	s.first = files[0].path
-	s.plan = []look{{s.first, []chat.ToolCall{s.tool("count_file", map[string]any{"path": s.first})}}}
+	look := func(path string, calls ...chat.ToolCall) {
+		s.plan = append(s.plan, s.call("Next I look at "+path+".", calls...))
+	}
+	look(s.first, s.tool("count_file", map[string]any{"path": s.first}))
 	for part := 0; len(s.plan) < surveySteps; part++ {
 		for _, f := range files {
-			s.plan = append(s.plan, look{f.path, []chat.ToolCall{
-				s.tool("read_file", map[string]any{"path": f.path, "offset": 1 + part*readLines, "limit": readLines}),
-			}})
+			look(f.path, s.tool("read_file", map[string]any{"path": f.path, "offset": 1 + part*readLines, "limit": readLines}))
 			if part == 0 && f.path != s.first {
-				s.plan = append(s.plan, look{f.path, []chat.ToolCall{
-					s.tool("count_file", map[string]any{"path": f.path}),
-					s.tool("search", map[string]any{"path": f.path, "pattern": `\b(func|type|error|the)\b`}),
-				}})
+				look(f.path, s.tool("count_file", map[string]any{"path": f.path}),
+					s.tool("search", map[string]any{"path": f.path, "pattern": `\b(func|type|error|the)\b`}))
 			}
 		}
 	}

@@ -8,19 +8,13 @@ import (
 	"github.com/promptree-go/promptree/examples/folderagent"
 )
 
-// totals are the totals of a run.
-type totals struct {
+// table prints a run, round by round, and holds what it came to.
+type table struct {
+	to                 io.Writer
+	err                error // the first of writing
 	rounds             []folderagent.Round
 	transcript, answer string
-	// Models whose prices the costs are based on.
-	model, summaryModel string
 	folderagent.Costs
-}
-
-// table prints a run, round by round.
-type table struct {
-	to  io.Writer
-	err error // the first of writing
 }
 
 func (t *table) printf(format string, args ...any) {
@@ -40,23 +34,24 @@ func (t *table) head(title string) {
 }
 
 func (t *table) round(r folderagent.Round) {
+	t.rounds = append(t.rounds, r)
 	for _, c := range r.Compactions {
 		t.printf("       compacted: %d to %d tokens (%d steps summarised, %d kept, %s)\n", c.TokensBefore, c.TokensAfter, c.Covered, c.Kept, c.Mode)
 	}
 	t.printf("%5d  %-*s  %s  %7d/%7d  %7d\n", r.Number, didWidth, fit(r.Did), bar(r.Tokens, r.Budget), r.Tokens, r.Budget, r.Dropped)
 }
 
-func (t *table) end(sum totals) {
+func (t *table) end(o options) {
 	compactions, sent, peak, budget := 0, 0, 0, 0
-	for _, r := range sum.rounds {
+	for _, r := range t.rounds {
 		compactions, sent, peak, budget = compactions+len(r.Compactions), sent+r.Tokens, max(peak, r.Tokens), r.Budget
 	}
 	t.printf("\n%s\n\n%d rounds, %d compactions, %d tokens sent, at most %d of %d\ntranscript: %s\n",
-		sum.answer, len(sum.rounds), compactions, sent, peak, budget, sum.transcript)
-	if sum.Needed > budget {
-		t.printf("without compaction the largest prompt has %d tokens: it does not fit in %d\n", sum.Needed, budget)
+		t.answer, len(t.rounds), compactions, sent, peak, budget, t.transcript)
+	if t.Needed > budget {
+		t.printf("without compaction the largest prompt has %d tokens: it does not fit in %d\n", t.Needed, budget)
 	}
-	t.printf("by the prices of %s, summaries by those of %s:\n%v\n", sum.model, sum.summaryModel, sum.Costs)
+	t.printf("by the prices of %s, summaries by those of %s:\n%v\n", o.model, o.summaryModel, t.Costs)
 }
 
 // bar returns a bar that is as full as the budget.

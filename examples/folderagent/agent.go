@@ -41,16 +41,15 @@ func Prompt(session *history.Session, s Sources, last elements.Node) elements.No
 	)
 }
 
-// Text returns the text of the last answer of a turn, and an error if it is incomplete.
-func Text(answer agent.Answer) (string, error) {
-	text := answer.Message().Text()
+// Complete returns an error if the last answer of a turn is incomplete.
+func Complete(answer agent.Answer) error {
 	switch answer.Response.StopReason {
 	case chat.StopMaxTokens:
-		return text, errors.New("the answer was cut off: it reached the token limit of an answer")
+		return errors.New("the answer was cut off: it reached the token limit of an answer")
 	case chat.StopFiltered:
-		return text, errors.New("the provider filtered the answer")
+		return errors.New("the provider filtered the answer")
 	}
-	return text, nil
+	return nil
 }
 
 // Watch reports the steps of an agent, whose OnStep is [Watch.Step]. Attach it to the agent's compactor.

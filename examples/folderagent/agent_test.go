@@ -58,17 +58,14 @@ func TestEachStepIsARound(t *testing.T) {
 	a.Compactor.Target.Model = reads("one.md", 1)
 	answer, err := a.Run(t.Context(), "What is one?")
 	require.NoError(t, err)
-	text, err := Text(answer)
-	require.NoError(t, err)
-	require.Equal(t, "Done.", text)
+	require.NoError(t, Complete(answer))
+	require.Equal(t, "Done.", answer.Message().Text())
 	require.Equal(t, []string{"read_file one.md", "answers"}, did)
 }
 
 func TestAnIncompleteAnswerIsAnError(t *testing.T) {
 	for _, reason := range []chat.StopReason{chat.StopMaxTokens, chat.StopFiltered} {
-		text, err := Text(agent.Answer{Response: chat.Response{Message: chat.AssistantMessage("It is"), StopReason: reason}})
-		require.Error(t, err)
-		require.Equal(t, "It is", text)
+		require.Error(t, Complete(agent.Answer{Response: chat.Response{StopReason: reason}}))
 	}
 }
 

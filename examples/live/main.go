@@ -304,7 +304,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	}
 	answer, err := worker.Run(ctx, o.task)
 	if err == nil {
-		_, err = folderagent.Text(answer) // it was streamed
+		err = folderagent.Complete(answer)
 	}
 	if o.page != "" {
 		err = errors.Join(err, watch.WritePage(o.page, o.task))

@@ -12,7 +12,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -65,13 +64,7 @@ type conversation struct {
 }
 
 func (a *assistant) conversation(s *history.Session) *conversation {
-	c := &conversation{session: s}
-	c.prompt = el.Prompt(
-		el.System(el.Text(instructions)),
-		history.Conversation{Session: s, Props: el.Props(el.Priority(700), el.Grow(1))},
-		history.TurnStart{Session: s, Props: el.Props(el.Priority(900), el.Grow(2))},
-		history.TurnRounds{Session: s, Props: el.Props(el.Priority(899), el.Grow(2))},
-	)
+	c := &conversation{session: s, prompt: el.Prompt(el.System(el.Text(instructions)), history.All{Session: s})}
 	c.compactor = &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy, Models: a.models, Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 		switch e.Kind {
 		case event.Started, event.Done, event.Failed:
@@ -91,16 +84,6 @@ const (
 	maxRounds = 20
 	maxShown  = 500 // bytes
 )
-
-// newest returns the newest message on the path to the leaf, the zero value if there is none.
-func (c *conversation) newest(ctx context.Context) (entry.Entry, error) {
-	for e, err := range c.session.Back(ctx, "") {
-		if err != nil || e.Type() == entry.TypeMessage {
-			return e, err
-		}
-	}
-	return entry.Entry{}, nil
-}
 
 // answer has the agent go on until it has answered.
 func (c *conversation) answer(ctx context.Context, maxTokens int) error {

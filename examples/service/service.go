@@ -123,7 +123,7 @@ func (s *service) say(w http.ResponseWriter, r *http.Request, id sessionID) erro
 		return err
 	}
 	defer release()
-	newest, err := c.newest(ctx)
+	newest, _, err := c.session.Latest(ctx, entry.TypeMessage)
 	switch m := newest.Message(); {
 	case err != nil:
 		return err
