@@ -71,33 +71,28 @@ func (q *Queue) Run(context.Context, *history.Session, string) error {
 // which enqueue returns the error.
 func hasPlan(lines []storage.Line) bool {
 	return slices.ContainsFunc(lines, func(l storage.Line) bool {
-		p, err := planOf(l)
+		p, err := bodyOf[entry.Plan](l)
 		return err != nil || p.Background
 	})
 }
 
-// planOf returns the plan that a line holds, or the zero value if the line is not a plan.
-func planOf(l storage.Line) (entry.Plan, error) {
-	if l.Kind != string(entry.TypePlan) {
-		return entry.Plan{}, nil
+// bodyOf returns the body of the entry that a line holds, or the zero value if the entry is of another type.
+func bodyOf[B entry.Body](l storage.Line) (body B, err error) {
+	if l.Kind != string(entry.Entry{Body: body}.Type()) {
+		return body, nil
 	}
-	e, err := entryOf(l)
-	p, _ := e.Body.(entry.Plan)
-	return p, err
-}
-
-// entryOf returns the entry that a line holds.
-func entryOf(l storage.Line) (e entry.Entry, err error) {
-	if err = e.UnmarshalJSON(l.Data); err != nil {
-		err = fmt.Errorf("jobs: the line of entry %q: %w", l.ID, err)
+	var e entry.Entry
+	if err := e.UnmarshalJSON(l.Data); err != nil {
+		return body, fmt.Errorf("jobs: the line of entry %q: %w", l.ID, err)
 	}
-	return e, err
+	body, _ = e.Body.(B)
+	return body, nil
 }
 
 // enqueue inserts a job for each plan of a background compaction among the appended lines.
 func (q *Queue) enqueue(ctx context.Context, tx pgx.Tx, a postgres.Appended) error {
 	for _, l := range a.Lines {
-		p, err := planOf(l)
+		p, err := bodyOf[entry.Plan](l)
 		if err != nil {
 			return err
 		}

@@ -145,19 +145,17 @@ func (w *Worker) next(ctx context.Context, job *river.Job[Args], err error, unti
 
 // completionHook returns a hook that completes a job in the transaction that appends the compaction of its plan.
 func completionHook(job *river.Job[Args]) postgres.Hook {
-	isCompaction := func(l storage.Line) bool { return l.Kind == string(entry.TypeCompaction) }
 	return postgres.Hook{
-		Wants: func(lines []storage.Line) bool { return slices.ContainsFunc(lines, isCompaction) },
+		Wants: func(lines []storage.Line) bool {
+			return slices.ContainsFunc(lines, func(l storage.Line) bool { return l.Kind == string(entry.TypeCompaction) })
+		},
 		Do: func(ctx context.Context, tx pgx.Tx, a postgres.Appended) error {
 			for _, l := range a.Lines {
-				if !isCompaction(l) {
-					continue
-				}
-				e, err := entryOf(l)
+				c, err := bodyOf[entry.Compaction](l)
 				if err != nil {
 					return err
 				}
-				if c, ok := e.Body.(entry.Compaction); !ok || c.Plan != job.Args.Plan {
+				if c.Plan != job.Args.Plan {
 					continue
 				}
 				_, err = river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)

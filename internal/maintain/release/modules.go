@@ -26,10 +26,6 @@ type module struct {
 // untagged lists the folders whose modules nobody imports. They are run and tested in a checkout, so they get no tag.
 var untagged = []string{"bench/", "examples/", "internal/"}
 
-func (m module) released() bool {
-	return !slices.ContainsFunc(untagged, func(folder string) bool { return strings.HasPrefix(m.dir, folder) })
-}
-
 // tag returns the tag from which the go command takes a version of the module.
 func (m module) tag(version string) string {
 	if m.dir == "." {
@@ -78,7 +74,9 @@ func (t *tree) goMod(m module) (*modfile.File, error) {
 
 // released returns the modules that get a tag.
 func (t *tree) released() []module {
-	return slices.DeleteFunc(slices.Clone(t.modules), func(m module) bool { return !m.released() })
+	return slices.DeleteFunc(slices.Clone(t.modules), func(m module) bool {
+		return slices.ContainsFunc(untagged, func(folder string) bool { return strings.HasPrefix(m.dir, folder) })
+	})
 }
 
 // require makes each module require the others at a version, and returns the paths of the changed go.mod files in the
