@@ -21,6 +21,7 @@ type tree struct {
 type module struct {
 	dir  string // relative to the checkout, with slashes; "." is the root
 	path string
+	file *modfile.File // its go.mod
 }
 
 // untagged lists the folders whose modules nobody imports. They are run and tested in a checkout, so they get no tag.
@@ -47,30 +48,20 @@ func readTree(dir string) (*tree, error) {
 	t := &tree{dir: dir}
 	for _, use := range work.Use {
 		m := module{dir: path.Clean(use.Path)}
-		f, err := t.goMod(m)
-		if err != nil {
-			return nil, err
+		name := t.goModFile(m)
+		if data, err = os.ReadFile(name); err == nil {
+			m.file, err = modfile.Parse(name, data, nil)
 		}
-		m.path = f.Module.Mod.Path
+		if err != nil {
+			return nil, fmt.Errorf("release: %w", err)
+		}
+		m.path = m.file.Module.Mod.Path
 		t.modules = append(t.modules, m)
 	}
 	return t, nil
 }
 
 func (t *tree) goModFile(m module) string { return filepath.Join(t.dir, m.dir, "go.mod") }
-
-func (t *tree) goMod(m module) (*modfile.File, error) {
-	name := t.goModFile(m)
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("release: %w", err)
-	}
-	f, err := modfile.Parse(name, data, nil)
-	if err != nil {
-		return nil, fmt.Errorf("release: %w", err)
-	}
-	return f, nil
-}
 
 // released returns the modules that get a tag.
 func (t *tree) released() []module {
@@ -89,16 +80,12 @@ func (t *tree) require(version string) ([]string, error) {
 	}
 	var changed []string
 	for _, m := range t.modules {
-		f, err := t.goMod(m)
-		if err != nil {
-			return nil, err
-		}
 		change := false
-		for _, r := range f.Require {
+		for _, r := range m.file.Require {
 			if !ours[r.Mod.Path] || r.Mod.Version == version {
 				continue
 			}
-			if err := f.AddRequire(r.Mod.Path, version); err != nil {
+			if err := m.file.AddRequire(r.Mod.Path, version); err != nil {
 				return nil, fmt.Errorf("release: %s: %w", t.goModFile(m), err)
 			}
 			change = true
@@ -106,7 +93,7 @@ func (t *tree) require(version string) ([]string, error) {
 		if !change {
 			continue
 		}
-		data, err := f.Format()
+		data, err := m.file.Format()
 		if err != nil {
 			return nil, fmt.Errorf("release: %s: %w", t.goModFile(m), err)
 		}
