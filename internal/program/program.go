@@ -2,18 +2,28 @@
 package program
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/promptree-go/promptree/internal/worded"
 )
 
-// ExitInterrupted is the exit code of a program that was interrupted.
-const ExitInterrupted = 130
+// The exit codes of a program.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitInterrupted = 130
+)
 
 // grace is the time that a program has to return once it is interrupted.
 const grace = 2 * time.Second
@@ -23,7 +33,7 @@ var errInterrupted = errors.New("interrupted")
 // Main calls run with the arguments and streams of the process, and exits with the code that it returns. An interrupt
 // (Ctrl-C, or SIGTERM) ends the context of run. If run has not returned 2 seconds later, or at the second interrupt,
 // Main removes the given folders and exits with [ExitInterrupted].
-func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int, folders ...*Folders) {
+func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int, folders *Folders) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -41,9 +51,7 @@ func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer)
 	case <-signals:
 	case <-time.After(grace):
 	}
-	for _, f := range folders {
-		f.removeAll()
-	}
+	folders.removeAll()
 	os.Exit(ExitInterrupted)
 }
 
@@ -84,4 +92,64 @@ func (f *Folders) removeAll() {
 	for dir := range f.dirs {
 		_ = os.RemoveAll(dir)
 	}
+}
+
+// Parse parses the arguments of a program. With -help it writes the flags to stdout and returns [flag.ErrHelp].
+// Otherwise it writes nothing, and an error says what is wrong and what to do. A flag after an argument, which package
+// flag takes for another argument, is an error.
+func Parse(flags *flag.FlagSet, args []string, stdout io.Writer) error {
+	flags.SetOutput(io.Discard)
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		flags.SetOutput(stdout)
+		flags.Usage()
+		return err
+	case err != nil:
+		return fmt.Errorf("%w (-help lists the flags)", err)
+	}
+	for i, arg := range flags.Args() {
+		if i > 0 && len(arg) > 1 && arg[0] == '-' {
+			return fmt.Errorf("flag %s comes after %s: flags come first, and a file of that name is ./%s", arg, flags.Arg(i-1), arg)
+		}
+	}
+	return nil
+}
+
+// Usage sets the text that -help prints before the flags, such as "Usage: replay [flags] SESSION…".
+func Usage(flags *flag.FlagSet, line string) {
+	flags.Usage = func() {
+		to := flags.Output()
+		var text bytes.Buffer
+		fmt.Fprintln(&text, line)
+		flags.SetOutput(&text)
+		flags.PrintDefaults()
+		flags.SetOutput(to)
+		_, _ = io.WriteString(to, Wrap(text.String(), Width(to))) // a terminal that is gone needs no help
+	}
+}
+
+// UsageError is an error that the user can correct: in a flag, a file or a folder.
+type UsageError struct{ Err error }
+
+func (e UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns e.Err.
+func (e UsageError) Unwrap() error { return e.Err }
+
+// Report returns the exit code of a program that ended with an error or nil. Unless that is [ExitOK], it writes the error,
+// or that the program was interrupted, in a line that begins with the program's name.
+func Report(ctx context.Context, name string, err error, stderr io.Writer) int {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return ExitOK
+	}
+	code := ExitFailed
+	if _, usage := errors.AsType[UsageError](err); usage {
+		code = ExitUsage
+	}
+	if ctx.Err() != nil {
+		code, err = ExitInterrupted, errInterrupted
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", name, worded.Line(err))
+	return code
 }
