@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render/inspect"
+	"github.com/promptree-go/promptree/sources/instructions"
 	"github.com/promptree-go/promptree/sources/skills"
 	"github.com/promptree-go/promptree/sources/tools"
 	"github.com/promptree-go/promptree/summarize"
@@ -39,6 +41,45 @@ func Prompt(session *history.Session, s Sources, last elements.Node) elements.No
 		history.TurnRounds{Session: session, Props: el.Props(el.Priority(899), el.Grow(2))},
 		last,
 	)
+}
+
+// Sources holds the context that an agent finds rather than is given. Each field may be nil.
+type Sources struct {
+	// Instructions are the instruction files of the folder, in front of the conversation.
+	Instructions *instructions.Files
+	// Skills that the model may load.
+	Skills *skills.Skills
+	// Deferred holds the tools that the model finds by a search, instead of those of the agent, which are not declared.
+	Deferred *tools.Deferred
+}
+
+// Toolboxes returns what answers calls: the agent's own tools, unless they are deferred, and those of the sources.
+func (s Sources) Toolboxes(own *Tools) []chat.Toolbox {
+	list := own.Toolboxes()
+	if s.Deferred != nil {
+		list = []chat.Toolbox{s.Deferred}
+	}
+	if s.Skills != nil {
+		list = append(list, s.Skills)
+	}
+	return list
+}
+
+// OpenSession opens a session's file, by default a new one in a temporary folder. Recall says that the agent has the
+// tools of package recall. If the file cannot be opened, the error is a [UsageError].
+func OpenSession(path string, recall bool) (*history.Session, error) {
+	if path == "" {
+		dir, err := os.MkdirTemp("", "promptree-")
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(dir, "session.jsonl")
+	}
+	session, err := history.Open(path, history.Options{Recall: recall})
+	if err != nil {
+		return nil, UsageError{Err: err}
+	}
+	return session, nil
 }
 
 // Complete returns an error if the last answer of a turn is incomplete.

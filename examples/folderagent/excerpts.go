@@ -3,6 +3,7 @@ package folderagent
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -46,14 +47,9 @@ func (e Excerpts) Render(ctx context.Context, s elements.Sizing) (elements.Node,
 	if err != nil {
 		return nil, err
 	}
-	var shown []file
-	for _, f := range files {
-		if !strings.Contains(f.path, "/") && path.Ext(f.path) != "" && len(shown) < excerptFiles {
-			shown = append(shown, f)
-		}
-	}
+	files = slices.DeleteFunc(files, func(f file) bool { return strings.Contains(f.path, "/") || path.Ext(f.path) == "" })
 	rank := excerptFiles
-	return el.Each(shown, func(f file) elements.Node {
+	return el.Each(files[:min(rank, len(files))], func(f file) elements.Node {
 		text, _, err := e.Tools.lines(f.path, 1, excerptLines)
 		if err != nil {
 			return nil // deleted or unreadable: skip it

@@ -2,6 +2,7 @@ package folderagent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -165,15 +166,17 @@ func (t *Tools) list(ctx context.Context, folder string) (string, error) {
 // read returns the content of a text file. Only regular files up to a size are read; the size is checked while reading,
 // not by the file's own claim.
 func (t *Tools) read(name string) ([]byte, error) {
-	most := int64(maxFile)
-	var f *os.File
-	var err error
+	name = filepath.FromSlash(name)
+	stat, open, most := t.root.Stat, t.root.Open, int64(maxFile)
 	if t.transcript != "" && filepath.Clean(name) == t.transcript {
-		most = maxTranscript
-		f, err = openFile(t.transcript, os.Stat, os.Open)
-	} else {
-		f, err = openFile(filepath.FromSlash(name), t.root.Stat, t.root.Open)
+		stat, open, most = os.Stat, os.Open, maxTranscript
 	}
+	if info, err := stat(name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() { // opening a pipe or a device may wait
+		return nil, fmt.Errorf("%s is not a regular file: name another", name)
+	}
+	f, err := open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -188,16 +191,6 @@ func (t *Tools) read(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not a text file", name)
 	}
 	return data, nil
-}
-
-// openFile opens a regular file. Opening a pipe or a device may wait.
-func openFile(name string, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error)) (*os.File, error) {
-	if info, err := stat(name); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file: name another", name)
-	}
-	return open(name)
 }
 
 // lines returns lines of a file, starting at offset, from 1, and the number of all lines.
@@ -221,21 +214,16 @@ func (t *Tools) search(ctx context.Context, pattern, name string) (string, error
 	if err != nil {
 		return "", err
 	}
-	names := []string{name}
+	files := []file{{path: name}}
 	if name == "" {
-		files, err := t.files(ctx)
-		if err != nil {
+		if files, err = t.files(ctx); err != nil {
 			return "", err
-		}
-		names = nil
-		for _, f := range files {
-			names = append(names, f.path)
 		}
 	}
 	var b strings.Builder
 	found := 0
-	for _, n := range names {
-		data, err := t.read(n)
+	for _, f := range files {
+		data, err := t.read(f.path)
 		if err != nil {
 			if name == "" {
 				continue
@@ -250,7 +238,7 @@ func (t *Tools) search(ctx context.Context, pattern, name string) (string, error
 				continue
 			}
 			if found++; found <= maxMatches {
-				fmt.Fprintf(&b, "%s:%d: %s\n", n, number, excerpt(line, at[0]))
+				fmt.Fprintf(&b, "%s:%d: %s\n", f.path, number, excerpt(line, at[0]))
 			}
 		}
 	}
@@ -290,14 +278,11 @@ func Describe(m chat.Message) string {
 	var did []string
 	for _, c := range m.ToolCalls {
 		var args struct{ Path, Pattern string }
-		what := ""
-		if json.Unmarshal([]byte(c.Arguments), &args) == nil {
-			what = args.Pattern
-			if what == "" && args.Path != "" {
-				what = path.Base(filepath.ToSlash(args.Path))
-			}
+		_ = json.Unmarshal([]byte(c.Arguments), &args) // the tool says what is wrong with them
+		if args.Path != "" {
+			args.Path = path.Base(filepath.ToSlash(args.Path))
 		}
-		did = append(did, strings.TrimSpace(c.Name+" "+what))
+		did = append(did, strings.TrimSpace(c.Name+" "+cmp.Or(args.Pattern, args.Path)))
 	}
 	return strings.Join(did, ", ")
 }
