@@ -57,11 +57,7 @@ func Ask[T any](ctx context.Context, a *Agent, text string) (value T, err error)
 	if err != nil {
 		return value, err
 	}
-	defer func() {
-		if failed := restore(); err == nil {
-			err = failed
-		}
-	}()
+	defer func() { err = cmp.Or(err, restore()) }()
 	for again := 0; ; again++ {
 		answer, err := a.Run(ctx, text)
 		if err != nil {
