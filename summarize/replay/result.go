@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -108,13 +107,8 @@ func (r *running) request(ctx context.Context, step stepping.Step, rendered *ren
 	if err != nil {
 		return made, err
 	}
-	all := count(r.tokenizer, view.Messages())
-	for _, message := range rendered.Messages {
-		if message.Role == chat.RoleSystem {
-			all += r.tokenizer.CountMessage(message)
-		}
-	}
-	to.LeftOut += max(0, all-tokens)
+	instructions := rendered.Messages[:1:1]
+	to.LeftOut += max(0, count(r.tokenizer, append(instructions, view.Messages()...))-tokens)
 
 	if made.Compactions, err = r.newCompactions(ctx, step.Number, step.Line, tokens); err == nil && r.recall != nil {
 		shows := func() prompt { return promptOf(rendered.Messages, view.Compacted) }
@@ -129,12 +123,17 @@ func (r *running) request(ctx context.Context, step stepping.Step, rendered *ren
 // newCompactions reads the entries since its last call. It measures the compactions among them and returns them. number,
 // line and tokens are those of the request after them; line and tokens are 0 after the last request.
 func (r *running) newCompactions(ctx context.Context, number, line, tokens int) (made []entry.Entry, err error) {
-	entries, err := r.newEntries(ctx)
-	if err != nil {
-		return nil, err
+	leaf := r.session.Leaf()
+	entries := r.session.PathTo(ctx, leaf)
+	if r.leaf != "" {
+		entries = r.session.Abandoned(ctx, leaf, r.leaf) // what follows r.leaf
 	}
+	r.leaf = leaf
 	done := r.meter.taken()
-	for _, e := range entries {
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
 		if r.recall != nil {
 			r.recall.add(e)
 		}
@@ -159,23 +158,6 @@ func (r *running) newCompactions(ctx context.Context, number, line, tokens int) 
 		r.result.Compactions = append(r.result.Compactions, c)
 	}
 	return made, nil
-}
-
-// newEntries returns the entries on the path since its last call.
-func (r *running) newEntries(ctx context.Context) ([]entry.Entry, error) {
-	var list []entry.Entry // the newest first
-	for e, err := range r.session.Back(ctx, "") {
-		if err != nil {
-			return nil, err
-		}
-		if e.ID == r.leaf {
-			break
-		}
-		list = append(list, e)
-	}
-	r.leaf = r.session.Leaf()
-	slices.Reverse(list)
-	return list, nil
 }
 
 // compaction measures one compaction.
