@@ -100,8 +100,15 @@ func parse(args []string, stdout io.Writer) (o options, err error) {
 	if o.policy, err = policies.Named(*policy); err != nil {
 		return o, fmt.Errorf("-policy: %w", err)
 	}
-	if o.table, err = tableOf(*catalogue); err != nil {
-		return o, fmt.Errorf("-models: %w", err)
+	if *catalogue != "" { // else the table is modelinfo's own
+		file, err := os.Open(*catalogue)
+		if err == nil {
+			defer file.Close()
+			o.table, err = modelinfo.Read(file)
+		}
+		if err != nil {
+			return o, fmt.Errorf("-models: %w", err)
+		}
 	}
 	if o.prices != "" {
 		if _, err := o.table.Prices(o.prices); err != nil {
@@ -119,19 +126,6 @@ func parse(args []string, stdout io.Writer) (o options, err error) {
 		err = fmt.Errorf("-answer is %d: want a number of tokens, 1 or more", o.answer)
 	}
 	return o, err
-}
-
-// tableOf returns the table of models, with the catalogue in a file over it if one is named.
-func tableOf(path string) (*modelinfo.Table, error) {
-	if path == "" {
-		return modelinfo.Published(), nil
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return modelinfo.Read(file)
 }
 
 // run runs the program and returns the exit code.
