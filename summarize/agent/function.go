@@ -110,11 +110,10 @@ func decode(arguments []byte, schema *jsonschema.Resolved, in any) error {
 		arguments = []byte("{}")
 	}
 	var object map[string]any
-	deep := plainjson.Depth(arguments)
 	switch {
 	case len(arguments) > maxArguments:
 		return fmt.Errorf("have %d bytes: give at most %d", len(arguments), maxArguments)
-	case deep > maxDepth:
+	case plainjson.Depth(arguments) > maxDepth:
 		return fmt.Errorf("have more than %d levels of objects and arrays: give fewer", maxDepth)
 	case json.Unmarshal(arguments, &object) != nil:
 		return errors.New("are not a JSON object: write texts in quotes and numbers without")
