@@ -7,7 +7,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/summarize/event"
-	"github.com/promptree-go/promptree/summarize/replay/internal/prefix"
 )
 
 // meter is a model that measures the requests to another model, and hears of the compactions that they are for.
@@ -16,7 +15,7 @@ type meter struct {
 	tokenizer chat.Tokenizer
 
 	mu         sync.Mutex
-	prefix     prefix.Prefix    // the agent's last request
+	prefix     prefix           // the agent's last request
 	background bool             // the latest compaction is made in the background
 	rendering  bool             // a request of the agent is being rendered and is not sent yet
 	early      [][]chat.Message // background requests for summaries made while rendering
@@ -32,7 +31,7 @@ func (m *meter) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	m.calls.Number++
 	m.calls.Tokens += sent
 	m.calls.Largest = max(m.calls.Largest, sent)
-	common := m.prefix.Common(req.Messages)
+	common := m.prefix.common(req.Messages)
 	if m.background && m.rendering {
 		m.early = append(m.early, req.Messages)
 	} else {
@@ -90,10 +89,10 @@ func (m *meter) renderBegins() {
 func (m *meter) sends(request []chat.Message) (tokens, cached int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	cached = m.prefix.Common(request)
-	tokens = m.prefix.Send(request)
+	cached = m.prefix.common(request)
+	tokens = m.prefix.send(request)
 	for _, asked := range m.early {
-		m.calls.Cached += m.prefix.Common(asked)
+		m.calls.Cached += m.prefix.common(asked)
 	}
 	m.early, m.rendering = nil, false
 	return tokens, cached

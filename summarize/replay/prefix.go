@@ -1,6 +1,4 @@
-// Package prefix measures the whole messages with which a request begins as the request before it did, which a provider's
-// prompt cache holds.
-package prefix
+package replay
 
 import (
 	"bytes"
@@ -9,28 +7,28 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Prefix holds the request that was sent last. Set the tokenizer before the first use.
-type Prefix struct {
-	Tokenizer chat.Tokenizer
-
-	last   []chat.Message
-	tokens []int // of each message in last
+// prefix measures the whole messages with which a request begins as the request before it did, which a provider's prompt
+// cache holds.
+type prefix struct {
+	tokenizer chat.Tokenizer
+	last      []chat.Message // the request that was sent last
+	tokens    []int          // of each message in last
 }
 
-// Common returns the tokens of the whole messages with which a request and the last one begin.
-func (p *Prefix) Common(request []chat.Message) (tokens int) {
+// common returns the tokens of the whole messages with which a request and the last one begin.
+func (p *prefix) common(request []chat.Message) (tokens int) {
 	for _, t := range p.tokens[:p.commonMessages(request)] {
 		tokens += t
 	}
 	return tokens
 }
 
-// Send records a request as the last one, and returns the tokens of its messages.
-func (p *Prefix) Send(request []chat.Message) (total int) {
+// send records a request as the last one, and returns the tokens of its messages.
+func (p *prefix) send(request []chat.Message) (total int) {
 	tokens := make([]int, len(request))
 	n := copy(tokens, p.tokens[:p.commonMessages(request)])
 	for i := n; i < len(request); i++ {
-		tokens[i] = p.Tokenizer.CountMessage(request[i])
+		tokens[i] = p.tokenizer.CountMessage(request[i])
 	}
 	for _, t := range tokens {
 		total += t
@@ -39,7 +37,7 @@ func (p *Prefix) Send(request []chat.Message) (total int) {
 	return total
 }
 
-func (p *Prefix) commonMessages(request []chat.Message) int {
+func (p *prefix) commonMessages(request []chat.Message) int {
 	n := 0
 	for n < len(request) && n < len(p.last) && same(p.last[n], request[n]) {
 		n++

@@ -1,4 +1,4 @@
-package prefix
+package replay
 
 import (
 	"testing"
@@ -43,17 +43,17 @@ func TestCommonCountsTheWholeMessagesThatRequestsShare(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			p := Prefix{Tokenizer: tiktoken.O200k()}
-			p.Send(test.last)
-			require.Equal(t, test.want, p.Common(test.next))
+			p := prefix{tokenizer: tiktoken.O200k()}
+			p.send(test.last)
+			require.Equal(t, test.want, p.common(test.next))
 		})
 	}
 }
 
 func TestSendCountsEveryMessage(t *testing.T) {
-	p := Prefix{Tokenizer: tiktoken.O200k()}
-	require.Equal(t, 6, p.Send([]chat.Message{chat.SystemMessage("one two")}))
-	require.Equal(t, 6+5, p.Send([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("three")}))
-	require.Equal(t, 5, p.Send([]chat.Message{chat.UserMessage("three")}))
-	require.Equal(t, 5, p.Common([]chat.Message{chat.UserMessage("three")}))
+	p := prefix{tokenizer: tiktoken.O200k()}
+	require.Equal(t, 6, p.send([]chat.Message{chat.SystemMessage("one two")}))
+	require.Equal(t, 6+5, p.send([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("three")}))
+	require.Equal(t, 5, p.send([]chat.Message{chat.UserMessage("three")}))
+	require.Equal(t, 5, p.common([]chat.Message{chat.UserMessage("three")}))
 }

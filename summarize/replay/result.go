@@ -116,7 +116,9 @@ func (r *running) request(ctx context.Context, step stepping.Step, rendered *ren
 		cost.Missed, err = r.recall.answer(ctx, to.Recall, shows, tokens, step.Answer)
 		cost.LookBack = to.Recall.Dollars - dollars
 	}
-	made.Cost = r.costOf(cost)
+	if r.priced() {
+		made.Cost = &cost
+	}
 	return made, err
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
-	"github.com/promptree-go/promptree/summarize/replay/internal/prefix"
 	"github.com/promptree-go/promptree/summarize/replay/internal/stepping"
 )
 
@@ -144,7 +143,7 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 	clock := numbered.NewClock(s.Recording.Header.Time)
 	r := &running{basis: b, options: o, recording: s.Recording, clock: clock, agent: agent{session: numbered.Replay(clock)}}
 	r.prompt = stepping.Prompt(r.session)
-	r.meter = &meter{tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}, events: map[event.Kind]int{}}
+	r.meter = &meter{tokenizer: r.tokenizer, prefix: prefix{tokenizer: r.tokenizer}, events: map[event.Kind]int{}}
 	window := o.ContextWindow
 	if window == 0 {
 		window, _ = windowOf(s.Table, b.model, b.largest)
@@ -166,17 +165,14 @@ func newReplay(ctx context.Context, s *Session, policy string, o Options) (*runn
 
 // withhold removes the dollars if the check failed.
 func (r *running) withhold() {
-	if r.biller != nil && r.costOf(StepCost{}) == nil {
+	if r.biller != nil && !r.priced() {
 		r.result.Bill, r.result.Recall.Dollars = nil, 0
 	}
 }
 
-// costOf returns a cost, nil without prices and if the check failed.
-func (r *running) costOf(c StepCost) *StepCost {
-	if r.biller == nil || r.biller.check != nil && r.biller.check.Failed != "" && !r.options.Unchecked {
-		return nil
-	}
-	return &c
+// priced reports whether there are dollars, which need prices and a check that did not fail.
+func (r *running) priced() bool {
+	return r.biller != nil && (r.biller.check == nil || r.biller.check.Failed == "" || r.options.Unchecked)
 }
 
 // shown returns the usage of a request less the tokens that the recording does not have.

@@ -17,7 +17,6 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/modelinfo"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
-	"github.com/promptree-go/promptree/summarize/replay/internal/prefix"
 	"github.com/promptree-go/promptree/summarize/replay/internal/stepping"
 )
 
@@ -165,7 +164,7 @@ type sent struct {
 // requests returns the requests of a session, with its own compactions or without any.
 func (s *Session) requests(ctx context.Context, t chat.Tokenizer, compactions bool) (list []sent, err error) {
 	session := numbered.Replay(numbered.NewClock(s.Recording.Header.Time))
-	last := prefix.Prefix{Tokenizer: t}
+	last := prefix{tokenizer: t}
 	for step, err := range stepping.Steps(ctx, s.Recording, session, stepping.Options{Compactions: compactions}) {
 		if err != nil {
 			return nil, badSession(ctx, err)
@@ -175,8 +174,8 @@ func (s *Session) requests(ctx context.Context, t chat.Tokenizer, compactions bo
 			return nil, err
 		}
 		request := append([]chat.Message{chat.SystemMessage(stepping.Instructions)}, view.Messages()...)
-		whole := last.Common(request)
-		list = append(list, sent{step: step, tokens: last.Send(request), whole: whole, answer: t.CountMessage(step.Answer)})
+		whole := last.common(request)
+		list = append(list, sent{step: step, tokens: last.send(request), whole: whole, answer: t.CountMessage(step.Answer)})
 	}
 	return list, nil
 }
