@@ -87,8 +87,6 @@ var ErrNothingSaid = errors.New("agent: the session is empty: append what the us
 // ErrCutOff reports that the calls of two answers in a row were cut off. The results of both say so.
 var ErrCutOff = errors.New("agent: two answers in a row were cut off within or after their tool calls: raise Agent.MaxTokens")
 
-var errNoCompactor = errors.New("agent: Agent.Compactor is not set: set the compactor that renders the prompt")
-
 // Agent makes the steps of an agent on a session. Set the fields before the first step. Steps must not overlap.
 type Agent struct {
 	// Compactor renders the prompt. Its target has the model that is asked, and its observers hear of what the agent does. The
@@ -222,7 +220,7 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 // begin returns the prompt of a step, once what comes before its request is done.
 func (a *Agent) begin(ctx context.Context) (elements.Node, error) {
 	if a.Compactor == nil {
-		return nil, errNoCompactor
+		return nil, errors.New("agent: Agent.Compactor is not set: set the compactor that renders the prompt")
 	}
 	if s := a.Compactor.Session; s != nil { // else the compactor returns the error
 		if said, err := s.SaidSince(ctx, ""); err != nil {

@@ -59,13 +59,8 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("agent: the run has reached a limit: %s: raise Limits.%s and run again with an empty text to go on", what, e.Limit)
 }
 
-// Errors of [Agent.Run].
-var (
-	// ErrTurnOver reports that a run was to go on, and there is nothing to answer.
-	ErrTurnOver = errors.New("agent: the turn is over, and nothing was said: run with a text")
-	// errNoPrices reports that dollars were to be limited, and the target has no prices.
-	errNoPrices = errors.New("agent: Limits.Dollars is set, and the prices of the model are not known: set Target.Prices, or leave Dollars out")
-)
+// ErrTurnOver is the error of [Agent.Run] if a run was to go on, and there is nothing to answer.
+var ErrTurnOver = errors.New("agent: the turn is over, and nothing was said: run with a text")
 
 // interrupted is the result of a call of which nobody knows whether it was answered.
 const interrupted = "Interrupted: the run ended before this call had a result. Whether the tool did anything is not known."
@@ -208,7 +203,7 @@ func (a *Agent) within(ctx context.Context, steps int, spent *spending) error {
 func (a *Agent) spend(ctx context.Context, spent *spending) error {
 	session := a.Compactor.Session
 	if a.Compactor.Current().Prices == (sizing.Prices{}) {
-		return errNoPrices
+		return errors.New("agent: Limits.Dollars is set, and the prices of the model are not known: set Target.Prices, or leave Dollars out")
 	}
 	entries, first := session.Back(ctx, ""), len(spent.counted) == 0
 	if first {

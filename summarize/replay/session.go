@@ -20,9 +20,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/replay/internal/stepping"
 )
 
-// encoding that tokens are counted in.
-const encoding = "o200k_base"
-
 // Session is a recorded session and what its requests cost. What all its replays have in common is worked out once, by the
 // first: do not change the fields after that. It is safe for concurrent use.
 type Session struct {
@@ -65,10 +62,7 @@ func (s *Session) basis(ctx context.Context) (*basis, error) {
 	if s.Recording == nil {
 		return nil, errors.New("replay: Session.Recording is nil: read one with package importer")
 	}
-	counter, err := tiktoken.New(encoding)
-	if err != nil {
-		return nil, err
-	}
+	counter := tiktoken.O200k()
 	b := &basis{tokenizer: counter}
 	for _, rec := range s.Recording.Path(s.Recording.Leaf) {
 		b.model = cmp.Or(modelOf(rec), b.model)

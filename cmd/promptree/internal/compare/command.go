@@ -21,9 +21,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// name of the program.
-const name = "promptree replay"
-
 // The output formats.
 const (
 	formatText = "text"
@@ -168,5 +165,5 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer, folders 
 	default:
 		err = compare(ctx, o, stdout, stderr, progress)
 	}
-	return program.Report(ctx, name, err, stderr)
+	return program.Report(ctx, "promptree replay", err, stderr)
 }
