@@ -201,7 +201,8 @@ func mergeData(before, after json.RawMessage) json.RawMessage {
 	case bytes.Equal(before, after):
 		return before
 	}
-	a, b := wire.ObjectOf(before), wire.ObjectOf(after)
+	a, _ := wire.Parse(before) // both are objects made here
+	b, _ := wire.Parse(after)
 	message := mergeData(a.Look("message"), b.Look("message"))
 	a.Add(b)
 	a.Put("message", message)
