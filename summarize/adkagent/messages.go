@@ -136,7 +136,7 @@ func toADK(messages []chat.Message, o gemini.Options) (instruction *genai.Conten
 	return instruction, contents, nil
 }
 
-// restoreResults gives function responses the fields that they had before FromADK made texts of them.
+// restoreResults restores the fields that function responses had before FromADK made texts of them.
 func restoreResults(contents []*genai.Content) {
 	for _, c := range contents {
 		for _, p := range c.Parts {

@@ -70,7 +70,10 @@ func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Nod
 	before := tag.Without(t.Before)
 	list := plaintext.Blocks(t.Messages, t.Data, plaintext.Mentions(t.Mentions))
 	most := max(1, s.PromptBudget/4)
-	results := min(cmp.Or(max(0, t.Results), most), most)
+	results := most
+	if t.Results > 0 {
+		results = min(t.Results, most)
+	}
 	sizes := map[string]int{} // tokens of results and arguments, as shown
 	clip := func(limit int) func(string) string {
 		return func(text string) string {

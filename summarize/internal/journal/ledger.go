@@ -70,6 +70,9 @@ type Plan struct {
 	given time.Duration // from Time until the plan expires if nothing is answered
 }
 
+// planPlaced is the outcome of a plan that a compaction ended.
+const planPlaced entry.PlanOutcome = "placed"
+
 // Read returns the ledger of the path to a session's leaf. It extends the given one if the path continues from there.
 // Otherwise it reads back to the newest compaction, which retains what a ledger needs of earlier entries.
 func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) {
@@ -228,7 +231,7 @@ func (l *Ledger) compacted(c entry.Compaction) {
 		moves: c.Answers == 0 && c.Model != "", // no model was asked for what one had written
 	}
 	if l.Pending != nil && l.Pending.ID == c.Plan {
-		next.Ended, next.End = l.Pending.Plan, entry.PlanEnd{Plan: c.Plan, Outcome: "placed"}
+		next.Ended, next.End = l.Pending.Plan, entry.PlanEnd{Plan: c.Plan, Outcome: planPlaced}
 	}
 	*l = next
 }
